@@ -6,8 +6,10 @@ from its first request to the publication of its last price, and the p99 of read
 """
 
 import argparse
+import concurrent.futures
 import http.server
 import json
+import math
 import pathlib
 import statistics
 import threading
@@ -110,7 +112,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--events", type=int, default=10, help="of each competition")
-    arguments.add_argument("--seconds", type=int, default=10, help="of readers in each round")
+    arguments.add_argument("--seconds", type=int, default=2, help="of readers in each round")
     arguments.add_argument("--connections", type=int, default=8)
     arguments.add_argument("--binary", type=pathlib.Path, help="instead of building one")
     options = arguments.parse_args()
@@ -125,21 +127,29 @@ def main():
             url = f"http://127.0.0.1:{oddsbox.port}/v1/sports/soccer/odds?limit=100"
 
             def read():
-                return measure.wrk(oddsbox.pid, url, {"X-API-Key": key}, options.seconds, options.connections)
+                return measure.wrk_once(oddsbox.pid, url, {"X-API-Key": key}, options.seconds, options.connections)
+
+            def poll_beside_readers():
+                """Readers from the first request of the next poll on, and when it has asked for everything and is published."""
+                rounds = math.ceil(len(upstream.asked) / size)
+                begun = upstream.wait_for(rounds * size + 1)
+                with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                    readers = pool.submit(read)
+                    asked_s = upstream.wait_for((rounds + 1) * size) - begun
+                    published_s = wait_until_published(oddsbox, key, begun) - begun
+                    return readers.result(), asked_s, published_s
 
             sent = sum(len(bodies[0]) for bodies in upstream.bodies.values())
             records = size * options.events * len(BOOKS) * 3
             print(f"{size} competitions, {len(BOOKS)} bookmakers, {records} records, {sent / 1e6:.0f} MB in each round", flush=True)
             wait_until_published(oddsbox, key, upstream.wait_for(size) - 5)
-            calm, busy = [read()], []
+            calm, busy = [], []
             for number in range(1, options.rounds + 1):
-                begun = upstream.wait_for(number * size + 1)
-                busy.append(read())
-                ended = upstream.wait_for((number + 1) * size)
-                published = wait_until_published(oddsbox, key, begun)
-                calm.append(read())
-                print(f"round {number}: asked for {ended - begun:.1f} s, published {published - begun:.1f} s after its first "
-                      f"request; p99 {busy[-1].p99_micros / 1e3:.2f} ms, without a poll {calm[-1].p99_micros / 1e3:.2f} ms", flush=True)
+                beside, asked_s, published_s = measure.undisturbed(poll_beside_readers)
+                busy.append(beside)
+                calm.append(measure.undisturbed(read))
+                print(f"round {number}: asked for {asked_s:.1f} s, published {published_s:.1f} s after its first request; "
+                      f"p99 {busy[-1].p99_micros / 1e3:.2f} ms, without a poll {calm[-1].p99_micros / 1e3:.2f} ms", flush=True)
             ratio = statistics.median(r.p99_micros for r in busy) / statistics.median(r.p99_micros for r in calm)
             print(f"p99 of readers during a poll, to without: {ratio:.2f}")
             print(f"memory: {measure.memory_bytes(oddsbox.pid) / 1e6:.0f} MB")
