@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 out=${1:?a directory for the results}
 shift
 mkdir -p "$out"
-# With assertions, but several times as fast as the build of the short forms.
+# Optimised a little, so that the long forms take less time, and with assertions.
 export CARGO_PROFILE_DEV_OPT_LEVEL=1
 export ODDSBOX_LONG_TESTS=1 ODDSBOX_SOAK_SECONDS=3600 ODDSBOX_REQUIRE_REDIS=1
 wanted=" ${*:-crash others units soak} "
