@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::frames::FrameCache;
+use super::frames::{FrameCache, KEPT_FILTER};
 use super::weight;
 use crate::model::{Event, Market, OddsFormat, Record, RecordId, Score, SportId, Timestamp};
 
@@ -184,7 +184,7 @@ impl SportEntry {
 }
 
 impl ChangeEntry {
-    /// One that was just logged. The feed clears its frames when it is old.
+    /// One that was just logged. The feed retires it when it is old.
     pub fn new(sequence: u64, sports: Vec<SportEntry>) -> Self {
         ChangeEntry::with_frames(sequence, sports, FrameCache::default())
     }
@@ -199,6 +199,12 @@ impl ChangeEntry {
         sports.sort_by(|one, other| one.key.cmp(&other.key));
         let weight = weight::ENTRY + sports.iter().map(weight::of_sport).sum::<usize>();
         ChangeEntry { sequence, sports: sports.into(), frames, weight, made: Instant::now() }
+    }
+
+    /// Clients that follow have it. Of what is put together for those that come back, that of the first filter is kept, and of others as
+    /// much as takes no more than the entry itself.
+    pub(super) fn retire(&self) {
+        self.frames.clear_within(self.weight);
     }
 
     /// How long ago it was made: for one that the writer announced, the time since just before its publication.
@@ -219,7 +225,7 @@ impl ChangeEntry {
 
     /// The most that an entry of the log takes with what clients of one form need of it.
     pub fn weight_rendered(&self) -> usize {
-        self.weight + 2 * weight::of_a_form(&self.sports)
+        self.weight + 2 * weight::of_a_form(&self.sports) + KEPT_FILTER
     }
 
     /// How many events it consists of, before filters.

@@ -121,12 +121,19 @@ impl ChangeFilter {
 
     /// Whether the prices of a bookmaker are wanted.
     pub(super) fn accepts_book(&self, key: &str, register: &Register) -> bool {
-        let is_named = self.spec.bookmakers.as_ref().is_none_or(|keys| keys.iter().any(|named| **named == *key));
         let is_offered = |regions: Regions| {
             let book = register.bookmakers().find(key);
             book.is_some_and(|book| register.offered_in(regions).contains(book))
         };
-        is_named && self.spec.regions.is_none_or(is_offered)
+        self.names_book(key) && self.spec.regions.is_none_or(is_offered)
+    }
+
+    fn names_book(&self, key: &str) -> bool {
+        self.spec.bookmakers.as_ref().is_none_or(|keys| keys.iter().any(|named| **named == *key))
+    }
+
+    fn named_removed(&self, key: &str, register: &Register) -> bool {
+        self.names_book(key) && register.bookmakers().find(key).is_none()
     }
 
     /// The positions of the records of a publication that are wanted.
@@ -148,9 +155,17 @@ impl ChangeFilter {
         range: Range<usize>,
     ) -> impl Iterator<Item = usize> + 't {
         let books: Vec<bool> = tick.books.iter().map(|key| self.accepts_book(key, register)).collect();
+        // Of a bookmaker that has been removed nobody knows the regions any more. A client may close what it does not have.
+        let closing: Vec<bool> = tick
+            .books
+            .iter()
+            .zip(&books)
+            .map(|(key, is_wanted)| *is_wanted || self.named_removed(key, register))
+            .collect();
         let mut last: Option<(&Arc<Event>, bool)> = None;
         let is_wanted = move |at: &usize| {
             let change = &tick.records[*at];
+            let books = if change.record.is_some() { &books } else { &closing };
             if !books[usize::from(change.book)] || !self.accepts_market(sport.sport, change.market) {
                 return false;
             }

@@ -1,7 +1,7 @@
 //! Changes as server-sent events, or as lines of JSON.
 //!
-//! A record is rendered once for each format, and an entry is put together once for each filter: clients that follow the same
-//! share the same bytes.
+//! A record is rendered once for each format, and an entry is put together once for each filter, as far as there is room to keep it:
+//! clients that follow the same share the same bytes.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,20 +19,22 @@ use crate::model::{OddsFormat, Position, Timestamp};
 
 /// How many bytes are kept for all filters together, unless something else is asked for.
 const KEPT_BYTES_MAX: usize = 2 << 20;
+/// About how many bytes it takes to keep the frames of a filter, without their bytes.
+pub(super) const KEPT_FILTER: usize = 128;
 
 /// The bytes of something for the filters that it was last rendered for.
 #[derive(Debug)]
 pub(super) struct FrameCache {
     kept: Mutex<KeptFrames>,
-    /// How many bytes are kept, if they are for more than one filter.
-    bytes_max: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct KeptFrames {
     by_filter: HashMap<u64, Frames, RandomState>,
     /// Of all of them.
     bytes: usize,
+    /// How many bytes are kept, if they are for more than one filter.
+    bytes_max: usize,
 }
 
 /// Server-sent events, one after the other.
@@ -51,7 +53,7 @@ impl Default for FrameCache {
 
 impl FrameCache {
     pub(super) fn within(bytes_max: usize) -> Self {
-        FrameCache { kept: Mutex::default(), bytes_max }
+        FrameCache { kept: Mutex::new(KeptFrames::within(bytes_max)) }
     }
 
     /// The bytes for a filter, from the event with this number on.
@@ -81,8 +83,8 @@ impl FrameCache {
 
     fn keep(&self, filter: &ChangeFilter, frames: Frames) -> bool {
         let kept = &mut *self.kept();
-        let bytes = kept.bytes + frames.bytes.len();
-        let has_room = kept.by_filter.is_empty() || bytes <= self.bytes_max;
+        let bytes = kept.bytes + frames.weight();
+        let has_room = kept.by_filter.is_empty() || bytes <= kept.bytes_max;
         // Another client with the filter may have been as fast.
         if has_room && let Entry::Vacant(vacant) = kept.by_filter.entry(filter.id) {
             vacant.insert(frames);
@@ -91,14 +93,16 @@ impl FrameCache {
         has_room
     }
 
-    /// How many bytes are kept.
+    /// How many bytes are kept, and for how many filters.
     #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
-        self.kept().bytes
+    pub(super) fn size(&self) -> (usize, usize) {
+        let kept = self.kept();
+        (kept.bytes, kept.by_filter.len())
     }
 
-    pub(super) fn clear(&self) {
-        *self.kept() = KeptFrames::default();
+    /// Forgets what is kept, and keeps so many bytes from now on.
+    pub(super) fn clear_within(&self, bytes_max: usize) {
+        *self.kept() = KeptFrames::within(bytes_max);
     }
 
     fn kept(&self) -> MutexGuard<'_, KeptFrames> {
@@ -106,7 +110,17 @@ impl FrameCache {
     }
 }
 
+impl KeptFrames {
+    fn within(bytes_max: usize) -> Self {
+        KeptFrames { by_filter: HashMap::default(), bytes: 0, bytes_max }
+    }
+}
+
 impl Frames {
+    fn weight(&self) -> usize {
+        KEPT_FILTER + self.bytes.len() + size_of_val(&*self.starts)
+    }
+
     /// Those from the event with this number on.
     fn from(&self, offset: u32) -> Bytes {
         if offset == 0 {

@@ -65,8 +65,9 @@ impl<'f> MergedChanges<'f> {
                 number += 1;
             }
             let Some(tick) = &sport.tick else { continue };
+            let is_followed = self.filter.spec.sports.contains(sport.sport);
             for (key, is_stale) in &tick.sources {
-                if number >= offset && self.filter.accepts_book(key, self.register) {
+                if number >= offset && is_followed && self.filter.accepts_book(key, self.register) {
                     let merged = self.sports.entry(Arc::clone(&sport.key)).or_default();
                     merged.sources.insert(Arc::clone(key), (*is_stale, tick.at));
                 }

@@ -35,7 +35,7 @@ use frames::{FrameCache, FrameWriter};
 
 /// About the most bytes of entries in memory and of their rendered records, for each world.
 const WINDOW_BYTES_MAX: usize = 32 << 20;
-/// Of how many entries the rendered bytes are kept.
+/// Of how many entries the bytes for many filters are kept.
 const RENDERED_ENTRIES: usize = 16;
 /// For how long entries are kept after somebody asked for changes.
 const FOLLOWED_S: u32 = 900;
@@ -89,6 +89,7 @@ impl Feed {
         }
         window.bytes += entry.weight();
         window.entries.push_back(Arc::new(entry));
+        window.retire(1);
         window.shrink();
     }
 
@@ -101,9 +102,7 @@ impl Feed {
     pub fn beat(&self, beat: Beat) {
         let mut window = self.window();
         window.beat = Some(Arc::new(beat));
-        // Whoever follows has them, and others rarely have the same filter.
-        let old = window.entries.len().saturating_sub(RENDERED_ENTRIES);
-        window.entries.range(..old).for_each(|entry| entry.frames.clear());
+        window.retire(usize::MAX);
         window.rendered = window.entries.iter().map(|entry| entry.weight_of_forms()).sum();
         window.shrink();
     }
@@ -170,6 +169,13 @@ impl Window {
     fn get(&self, sequence: u64) -> Option<Arc<ChangeEntry>> {
         let first = self.entries.front()?.sequence;
         self.entries.get(usize::try_from(sequence.checked_sub(first)?).ok()?).cloned()
+    }
+
+    /// Retires the newest `count` of the entries beyond [`RENDERED_ENTRIES`]: whoever follows has them, and others rarely have the
+    /// same filter.
+    fn retire(&self, count: usize) {
+        let old = self.entries.len().saturating_sub(RENDERED_ENTRIES);
+        self.entries.range(old.saturating_sub(count)..old).for_each(|entry| entry.retire());
     }
 
     /// Removes the oldest entries, until the others fit with what was rendered of them.
