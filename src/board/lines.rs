@@ -66,60 +66,66 @@ pub struct ShownPoint<'l> {
     pub outcomes: Vec<&'l Outcome>,
 }
 
+/// The most that a page may have, of all lines together.
+#[derive(Clone, Copy, Debug)]
+pub struct PageMax {
+    pub points: usize,
+    pub outcomes: usize,
+}
+
 impl<'l> LinesPage<'l> {
-    /// Lines without a point in the page are left out.
-    pub fn of(lines: &'l EventLines, query: &LinesQuery, now: Timestamp) -> Self {
-        let mut page: Vec<(&Line, Vec<ShownPoint<'l>>)> =
-            lines.lines.iter().map(|line| (line, points_of(line, query, now))).collect();
+    /// Lines without a point in the page are left out. `None` if there would be too much in it: as a few changes may be a great many
+    /// samples, it ends there.
+    pub fn of(lines: &'l EventLines, query: &LinesQuery, now: Timestamp, max: PageMax) -> Option<Self> {
         // All lines of a page end with the same second, so that one cursor goes on with all of them.
-        let last = |points: &[ShownPoint<'_>]| {
-            let (cut, end) = (points.get(query.limit - 1)?.at, points.last()?.at);
-            (end > cut).then_some(cut)
-        };
-        let next = page.iter().filter_map(|(_, points)| last(points)).min();
-        if let Some(next) = next {
-            for (_, points) in &mut page {
-                points.retain(|point| point.at <= next);
+        let next = lines.lines.iter().filter_map(|line| cut_of(line, query, now)).min();
+        let (mut page, mut left) = (Vec::new(), max);
+        for line in &lines.lines {
+            let shown = shown_points(line, &query.outcomes);
+            let mut points = Vec::new();
+            for (at, point) in points_of(&shown, query, now).take_while(|(at, _)| next.is_none_or(|next| *at <= next)) {
+                left.points = left.points.checked_sub(1)?;
+                left.outcomes = left.outcomes.checked_sub(point.outcomes.len())?;
+                points.push(ShownPoint { at, outcomes: point.outcomes.clone() });
+            }
+            if !points.is_empty() {
+                page.push((line, points));
             }
         }
-        page.retain(|(_, points)| !points.is_empty());
-        LinesPage { lines: page, next }
+        Some(LinesPage { lines: page, next })
     }
 
     pub fn point_count(&self) -> usize {
         self.lines.iter().map(|(_, points)| points.len()).sum()
     }
-
-    pub fn outcome_count(&self) -> usize {
-        self.lines.iter().flat_map(|(_, points)| points).map(|point| point.outcomes.len()).sum()
-    }
 }
 
-/// The points of a line in the range of the query: see [`up_to`].
-fn points_of<'l>(line: &'l Line, query: &LinesQuery, now: Timestamp) -> Vec<ShownPoint<'l>> {
+/// The second of the last point that a line may have in a page, if it has points after that.
+fn cut_of(line: &Line, query: &LinesQuery, now: Timestamp) -> Option<Timestamp> {
     let shown = shown_points(line, &query.outcomes);
-    let is_in_range = |at: Timestamp| query.to.is_none_or(|to| at <= to) && query.after.is_none_or(|after| at > after);
-    if let Some(every) = query.every {
-        let samples = Samples::new(&shown, every, query, now).filter(|point| is_in_range(point.at));
-        return up_to(samples, query.limit);
-    }
-    // The first point is the one in force at the beginning.
-    let before = |from: Timestamp| shown.partition_point(|point| point.at <= from).saturating_sub(1);
-    let first = query.from.map_or(0, before);
-    up_to(shown.into_iter().skip(first).filter(|point| is_in_range(point.at)), query.limit)
+    let mut points = points_of(&shown, query, now);
+    let (cut, _) = points.nth(query.limit - 1)?;
+    points.any(|(at, _)| at > cut).then_some(cut)
 }
 
-/// So many points and the others of the last one's second, and one of a later second if there is one.
-fn up_to<'l>(points: impl Iterator<Item = ShownPoint<'l>>, limit: usize) -> Vec<ShownPoint<'l>> {
-    let mut taken: Vec<ShownPoint<'l>> = Vec::new();
-    for point in points {
-        let is_beyond = taken.get(limit - 1).is_some_and(|last| point.at > last.at);
-        taken.push(point);
-        if is_beyond {
-            break;
+/// The points of a line in the range of the query, each with its second.
+fn points_of<'p, 'l>(
+    shown: &'p [ShownPoint<'l>],
+    query: &LinesQuery,
+    now: Timestamp,
+) -> impl Iterator<Item = (Timestamp, &'p ShownPoint<'l>)> {
+    let (samples, changes) = match query.every {
+        Some(every) => (Some(Samples::new(shown, every, query, now)), None),
+        None => {
+            // The first point is the one in force at the beginning.
+            let before = |from: Timestamp| shown.partition_point(|point| point.at <= from).saturating_sub(1);
+            let first = query.from.map_or(0, before);
+            (None, Some(shown.iter().skip(first).map(|point| (point.at, point))))
         }
-    }
-    taken
+    };
+    let (to, after) = (query.to, query.after);
+    let is_in_range = move |at: Timestamp| to.is_none_or(|to| at <= to) && after.is_none_or(|after| at > after);
+    samples.into_iter().flatten().chain(changes.into_iter().flatten()).filter(move |(at, _)| is_in_range(*at))
 }
 
 /// The points with the outcomes that are wanted, where these change.
@@ -159,8 +165,8 @@ impl<'p, 'l> Samples<'p, 'l> {
     }
 }
 
-impl<'l> Iterator for Samples<'_, 'l> {
-    type Item = ShownPoint<'l>;
+impl<'p, 'l> Iterator for Samples<'p, 'l> {
+    type Item = (Timestamp, &'p ShownPoint<'l>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at > self.end {
@@ -171,7 +177,7 @@ impl<'l> Iterator for Samples<'_, 'l> {
         }
         let at = Timestamp::from_unix(u32::try_from(self.at).ok()?);
         self.at += self.every;
-        Some(ShownPoint { at, outcomes: self.in_force?.outcomes.clone() })
+        Some((at, self.in_force?))
     }
 }
 
@@ -229,6 +235,18 @@ mod tests {
     }
 
     #[test]
+    fn page_has_at_most_what_it_may_have() {
+        let (outcomes, format) = (OutcomeFilter::default(), OddsFormat::American);
+        let query =
+            LinesQuery { outcomes, format, from: None, to: None, every: NonZeroU32::new(1), limit: 1000, after: None };
+        let lines = lines(&[10]);
+        let page = |points, outcomes| LinesPage::of(&lines, &query, at(29), PageMax { points, outcomes });
+        assert_eq!(page(20, 20).unwrap().point_count(), 20);
+        assert!(page(19, 20).is_none());
+        assert!(page(20, 19).is_none());
+    }
+
+    #[test]
     fn answer_depends_on_nothing_outside_its_range() {
         let times = [None, Some(5), Some(10), Some(25), Some(40), Some(47), Some(200)].map(|second| second.map(at));
         let all = [&[10, 20, 30, 40, 50, 60][..], &[10, 20, -30, 50, -60], &[10, -20, -40, 45], &[10, 10, 30, 30]];
@@ -242,7 +260,7 @@ mod tests {
                 let query = LinesQuery { outcomes, format, from, to, every, limit: 3, after };
                 let (whole, part) = (lines(seconds), only_in(query.range(), lines(seconds)));
                 let shown = |lines: &EventLines| {
-                    let page = LinesPage::of(lines, &query, at(100));
+                    let page = LinesPage::of(lines, &query, at(100), PageMax { points: 99, outcomes: 99 }).unwrap();
                     let prices =
                         |point: &ShownPoint<'_>| point.outcomes.iter().map(|one| one.price).collect::<Vec<_>>();
                     let points = page.lines.iter().flat_map(|(_, points)| points);

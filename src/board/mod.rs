@@ -38,7 +38,7 @@ pub use feed::{
     MovedEvent, NextChange, SourceRead, SportEntry, TickEntry, control_frame,
 };
 pub use index::{Index, NodeDiff};
-pub use lines::{LinesPage, LinesQuery, OutcomeFilter, ShownPoint};
+pub use lines::{LinesPage, LinesQuery, OutcomeFilter, PageMax, ShownPoint};
 pub use node::{Applied, Draft, Edit, EventNode};
 pub use query::{CompetitionKeys, Cursor, EventIds, EventScope, EventsQuery, Limit, OddsQuery, ScoresQuery};
 pub use register::Register;

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::filters::{self, BOOKMAKER, MARKET, ODDS_FORMAT, REGION, REGIONS, TIME};
 use crate::board::render;
-use crate::board::{LinesPage, LinesQuery, OutcomeFilter};
+use crate::board::{LinesPage, LinesQuery, OutcomeFilter, PageMax};
 use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::history::{LinesRead, Stop};
 use crate::http::exchange::query::{Parameter, Params};
@@ -48,13 +48,10 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>, id: &str) -
         if let Some(key) = named.filter(|_| lines.lines.is_empty()) {
             return Err(BOOKMAKER.refuse(&key));
         }
-        let page = LinesPage::of(&lines, &query, now);
-        let rows = page.point_count();
-        if rows > filters::ROWS_MAX || page.outcome_count() > OUTCOMES_MAX {
-            return Err(too_many());
-        }
+        let max = PageMax { points: filters::ROWS_MAX, outcomes: OUTCOMES_MAX };
+        let page = LinesPage::of(&lines, &query, now, max).ok_or_else(too_many)?;
         let body = render::lines(&lines, &page, &sport_key, &query, now);
-        Ok(Content { rows, ..Content::prepared(body, encoding) })
+        Ok(Content { rows: page.point_count(), ..Content::prepared(body, encoding) })
     })
 }
 
