@@ -161,13 +161,13 @@ impl Delivery {
 
     /// Hands a batch to the writer and waits for it, which is the back-pressure. `is_end` publishes what has come.
     pub(super) async fn send(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<(), IngestError> {
-        self.feed.check(self.context.clock.now().timestamp())?;
+        self.feed.check(&self.context)?;
         Ok(self.write(batch, is_end).await?)
     }
 
     /// Hands a batch to the writer, to be waited for with [`Delivery::complete`].
     pub(super) async fn begin(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<SentBatch, IngestError> {
-        self.feed.check(self.context.clock.now().timestamp())?;
+        self.feed.check(&self.context)?;
         let DeliveryBatch { news, origins, text } = batch;
         let (writer, world, sender) = (self.context.writer.clone(), self.options.world, self.feed.sender());
         let report = tokio::spawn(async move { writer.ingest_sent(world, news, is_end, sender).await });
@@ -199,7 +199,7 @@ impl Delivery {
         news: NewsReader,
         origins: &[NewsOrigin],
     ) -> Result<Vec<(u64, Reason)>, IngestError> {
-        self.feed.check(self.context.clock.now().timestamp())?;
+        self.feed.check(&self.context)?;
         // Rejected lines already forbid writing; what else would be rejected is reported all the same.
         let whole = if self.invalid.total() > 0 { Whole::Checked } else { Whole::Taken };
         let sent = self.context.writer.ingest_whole_sent(self.options.world, news, whole, self.feed.sender());

@@ -32,6 +32,10 @@ pub enum IngestError {
     Unauthorized,
     #[error("the token was revoked or rotated out: ask the operator for a new one")]
     TokenRevoked,
+    #[error(
+        "this server cannot tell now whether the token is in force: send the lines again later, or to another node of its cluster"
+    )]
+    TokenUnconfirmed,
     #[error("this token is for the {0} world: leave out world")]
     OtherWorld(World),
     #[error("there is /ingest, for feed lines, and nothing else")]
@@ -76,7 +80,7 @@ pub enum IngestErrorKind {
     Timeout,
     TooLarge,
     UnsupportedEncoding,
-    /// Nothing was changed; the same input may be taken later.
+    /// The same input, from the line on that the answer names, may be taken later.
     Unavailable,
 }
 
@@ -101,9 +105,11 @@ impl IngestError {
             | IngestError::SpoolFull
             | IngestError::PayloadTooLarge => Kind::TooLarge,
             IngestError::UnsupportedEncoding => Kind::UnsupportedEncoding,
-            IngestError::Stopping | IngestError::Spool(_) | IngestError::Task(_) | IngestError::Write(_) => {
-                Kind::Unavailable
-            }
+            IngestError::TokenUnconfirmed
+            | IngestError::Stopping
+            | IngestError::Spool(_)
+            | IngestError::Task(_)
+            | IngestError::Write(_) => Kind::Unavailable,
         }
     }
 }

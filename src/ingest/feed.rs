@@ -8,7 +8,7 @@ use super::ledger::{FeedKind, Ledger};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{AdmittedFeeder, Feeders};
-use crate::model::{Timestamp, World};
+use crate::model::World;
 use crate::writer::{Sender, Writer, WriterHandle};
 
 /// The prefix of the account names of feeders with a token.
@@ -24,6 +24,13 @@ pub struct IngestContext {
     pub clock: Clock,
     /// Where strict inputs are spooled.
     pub data: PathBuf,
+}
+
+impl IngestContext {
+    /// Whether a token that is in force here cannot have been revoked without this process knowing.
+    pub(super) fn knows_revocations(&self) -> bool {
+        self.boards.condition().may_serve(|| self.clock.mono_ms())
+    }
 }
 
 /// Whose input it is.
@@ -96,11 +103,13 @@ impl Feed {
         Some(Sender { name: Arc::clone(&self.name), removes_any })
     }
 
-    /// Fails once the token that a remote feeder was admitted with is revoked or rotated out.
-    pub(super) fn check(&self, now: Timestamp) -> Result<(), IngestError> {
-        match &self.token {
-            Some((feeders, admitted)) if !feeders.is_in_force(admitted, now) => Err(IngestError::TokenRevoked),
-            _ => Ok(()),
+    /// Fails once the token that a remote feeder was admitted with is revoked or rotated out, or may be without this process
+    /// knowing.
+    pub(super) fn check(&self, context: &IngestContext) -> Result<(), IngestError> {
+        let Some((feeders, admitted)) = &self.token else { return Ok(()) };
+        if !feeders.is_in_force(admitted, context.clock.now().timestamp()) {
+            return Err(IngestError::TokenRevoked);
         }
+        if context.knows_revocations() { Ok(()) } else { Err(IngestError::TokenUnconfirmed) }
     }
 }

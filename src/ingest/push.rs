@@ -4,7 +4,8 @@
 //! the same path as those of `oddsbox ingest`, and the answer is the same report. Connections, deadlines and TLS are those
 //! of the public interface, whose listener the server puts in front of this.
 //!
-//! - `authorization: Bearer ft_ob_…` identifies the feeder; a token that is revoked or rotated out ends a stream at its next batch
+//! - `authorization: Bearer ft_ob_…` identifies the feeder; a token that is revoked or rotated out ends a stream at its next batch,
+//!   and so does a node of a cluster whose lease has ended: it cannot tell whether the token is in force
 //! - `?strict=true` keeps all of the lines or none, as `--strict` does; `?world=` must be the token's own
 //! - `content-encoding: gzip` is accepted; any other but `identity` is not
 //! - when the server stops, a stream is answered with the number of its lines that were taken
@@ -117,6 +118,7 @@ impl PushInterface {
             gzip_inflated_max: is_gzip(headers)?.then_some(self.inflated_max),
         };
         let feed = Feed::token(Arc::clone(&self.context.feeders), admitted);
+        feed.check(&self.context)?;
         Ok((LineStream::open(options, feed, &self.context).await?, terms))
     }
 
@@ -128,6 +130,10 @@ impl PushInterface {
         });
         let now = self.context.clock.now().timestamp();
         self.context.feeders.admit(token, now).map_err(|why| {
+            if !self.context.knows_revocations() {
+                // It may have been issued on another node meanwhile.
+                return IngestError::TokenUnconfirmed;
+            }
             limited!(LineKind::FeedToken, Level::WARN, client = %peer.client(headers), %why, "rejected feed token");
             IngestError::Unauthorized
         })

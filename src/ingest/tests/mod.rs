@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::IngestContext;
+use super::{Feed, IngestContext, IngestError, IngestErrorKind};
 use crate::clock::Clock;
 use crate::config::catalogue;
+use crate::model::World;
 use crate::store::{Store, StoreOptions};
 use crate::writer::{self, Stopped, Writer, WriterOptions};
 
@@ -57,9 +58,30 @@ impl Fixture {
         text
     }
 
+    pub(super) async fn token(&self) -> Feed {
+        let issued = self.context.writer.issue_token("scraper", World::Live, "test").await.unwrap();
+        let now = self.context.clock.now().timestamp();
+        let admitted = self.context.feeders.admit(Some(issued.token.expose()), now).unwrap();
+        Feed::token(Arc::clone(&self.context.feeders), admitted)
+    }
+
     pub(crate) async fn end(self) {
         drop(self.context);
         tokio::task::spawn_blocking(|| self.stopped.join()).await.unwrap().unwrap();
         drop(self.directory);
     }
+}
+
+/// It may have been revoked on another node without this one knowing.
+#[tokio::test]
+async fn token_is_refused_by_a_node_that_is_out_of_touch() {
+    let fixture = Fixture::new();
+    let feed = fixture.token().await;
+    assert!(feed.check(&fixture.context).is_ok());
+    fixture.context.boards.condition().serve_until(0);
+    let refused = feed.check(&fixture.context).unwrap_err();
+    assert!(matches!(refused, IngestError::TokenUnconfirmed), "{refused}");
+    assert_eq!(refused.kind(), IngestErrorKind::Unavailable);
+    assert!(Feed::push().check(&fixture.context).is_ok(), "the operator's own lines need no token");
+    fixture.end().await;
 }
