@@ -176,12 +176,20 @@ struct RunKey {
     last: u64,
 }
 
-/// Entries as streams hand them out, and the second of the first one.
+/// Entries as streams hand them out, and their seconds.
 #[derive(Clone, Debug)]
 struct EntryRun {
     entries: Arc<[Arc<ChangeEntry>]>,
-    since: Timestamp,
+    times: Arc<[Timestamp]>,
     weight: u64,
+}
+
+impl EntryRun {
+    /// The second of the first entry from a number on.
+    fn time_from(&self, sequence: u64) -> Option<Timestamp> {
+        let first = self.entries.partition_point(|entry| entry.sequence < sequence);
+        self.times.get(first).copied()
+    }
 }
 
 impl Weighter<RunKey, EntryRun> for ByWeight {
@@ -213,7 +221,7 @@ impl LogHistory {
 
     fn entry_run(&self, entries: &[LoggedEntry]) -> EntryRun {
         let catalogue = self.boards.catalogue();
-        let since = entries.first().map(|entry| entry.at).unwrap_or_default();
+        let times = entries.iter().map(|entry| entry.at).collect();
         let entry = |entry: &LoggedEntry| {
             let sports = entry
                 .sports
@@ -223,7 +231,7 @@ impl LogHistory {
         };
         let entries: Arc<[Arc<ChangeEntry>]> = entries.iter().map(entry).collect();
         let weight = 1 + entries.iter().map(|entry| entry.weight_rendered() as u64).sum::<u64>();
-        EntryRun { entries, since, weight }
+        EntryRun { entries, times, weight }
     }
 }
 
@@ -295,7 +303,7 @@ impl History for LogHistory {
     fn entries(&self, read: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {
         let gone = HistoryFailure::Gone { since: None };
         match self.run(read) {
-            Ok(run) if run.since < read.oldest => Err(gone),
+            Ok(run) if run.time_from(read.from).is_some_and(|time| time < read.oldest) => Err(gone),
             Ok(run) => Ok(run.entries),
             Err(HistoryError::Gone | HistoryError::Future) => Err(gone),
             Err(error) => Err(unreadable(&error)),
