@@ -174,7 +174,7 @@ impl<E: Engine> Member<E> {
             standing = self.node.ended() => return Err(StartError::Ended(standing.end().unwrap_or_default())),
         }
         // Whoever reads from this node gets what is published everywhere.
-        let publication = self.node.writer().plan_full_publication().await?;
+        let publication = self.node.writer().plan_full_publication(self.clock.now()).await?;
         self.writer().publish(publication).await?;
         let (holding, publishing) = (Arc::clone(&self.duty), Arc::clone(&self.duty));
         tasks.spawn(async move { holding.hold().await });

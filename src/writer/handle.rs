@@ -150,8 +150,8 @@ impl WriterHandle {
     }
 
     /// A publication of everything.
-    pub async fn plan_full_publication(&self) -> Result<Publication, WriteError> {
-        self.ask(Lane::Other, |writer| writer.plan_full_publication()).await
+    pub async fn plan_full_publication(&self, now: Moment) -> Result<Publication, WriteError> {
+        self.ask(Lane::Other, move |writer| writer.plan_full_publication(now)).await
     }
 
     /// Has an operation done.

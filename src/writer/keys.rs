@@ -180,10 +180,12 @@ impl Writer {
         self.commit(&changes)
     }
 
-    /// Stores what was really used. Only for an orderly stop: what was leased and not used is returned.
+    /// Stores what was really used. Only for an orderly stop: what was leased and not used is returned. The file of a node of a
+    /// cluster has it from the log.
     pub(super) fn flush_usage(&mut self) -> Result<(), WriteError> {
         let keys = self.keyring.list();
-        let changes: Vec<_> = keys.iter().filter_map(|key| self.usage_change(key.id(), key.meter().usage())).collect();
+        let own = keys.iter().filter(|key| key.meter().shared_use().is_none());
+        let changes: Vec<_> = own.filter_map(|key| self.usage_change(key.id(), key.meter().usage())).collect();
         self.commit(&changes)
     }
 

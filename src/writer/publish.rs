@@ -19,6 +19,7 @@ use super::log::{due_time, entry};
 use super::state::{Unpublished, published, published_sources, source_states};
 use super::{WriteError, Writer, poll};
 use crate::board::SportBoard;
+use crate::clock::Moment;
 use crate::log::{LineKind, limited};
 use crate::model::{SportId, Timestamp, World};
 use crate::store::{Change, SportChanges, StoreError};
@@ -127,12 +128,12 @@ impl Writer {
     }
 
     /// All sports, tick or not.
-    pub fn plan_full_publication(&self) -> Publication {
+    pub fn plan_full_publication(&self, now: Moment) -> Publication {
         let sports = World::ALL
             .into_iter()
             .flat_map(|world| self.catalogue.sport_ids().map(move |sport| self.due(world, sport)))
             .collect();
-        Publication { sports, at: due_time(self.clock.now().unix_ms), is_tick: false }
+        Publication { sports, at: due_time(now.unix_ms), is_tick: false }
     }
 
     fn due(&self, world: World, sport: SportId) -> DueSport {
@@ -147,6 +148,10 @@ impl Writer {
         let now_ms = self.clock.now().unix_ms;
         let published = self.publish_unnoticed(sports, *at, now_ms);
         if *is_tick {
+            // Also on a node that did not plan it: it must not publish the same tick again when it plans the next ones. Rounded up, as
+            // `at` has whole seconds.
+            let refresh_ms = self.options.refresh_ms;
+            self.last_tick = (at.unix_ms() + refresh_ms - 1).div_euclid(refresh_ms);
             // The beat wakes everybody: who follows gets the changes and the beat at once, and not each with a write of
             // its own.
             self.beat(Timestamp::from_unix_ms(now_ms));

@@ -392,7 +392,7 @@ async fn run(seed: u64) {
         }
         let last = step == 119;
         if last || clients.random.is(5) {
-            operations.push(nodes[planner].writer().plan_full_publication().into());
+            operations.push(nodes[planner].writer().plan_full_publication(moment).into());
         }
         let fence = clients.random.is(20).then(|| clients.random.below(3) + step / 40);
         for operation in operations {
@@ -415,7 +415,8 @@ async fn run(seed: u64) {
             assert!(positions.iter().all(|one| *one == positions[0]), "seed {seed}, {described}: {positions:?}");
         }
     }
-    let plan = nodes[0].writer().plan_full_publication();
+    let now = Moment::unset(i64::try_from(id.ms).unwrap(), id.ms);
+    let plan = nodes[0].writer().plan_full_publication(now);
     let entry = encode(plan.into(), &clients.catalogue).unwrap();
     let end = EntryId { ms: id.ms + 1_000, number: 0 };
     for node in &mut nodes {
@@ -456,6 +457,23 @@ fn file_of_a_node_takes_no_change_from_anywhere_else() {
     node.writer().issue_key(new_key(), "test").unwrap();
     node.open(START_MS + u64::try_from(Duration::from_secs(60).as_millis()).unwrap());
     assert!(!node.writer().is_member());
+}
+
+#[test]
+fn file_of_a_node_that_leaves_has_what_its_keys_have_used() {
+    let mut node = Node::new();
+    node.writer().set_membership(None).unwrap();
+    let key = node.writer().issue_key(new_key(), "test").unwrap().key.id().clone();
+    node.writer().set_membership(Some(BEGIN)).unwrap();
+    node.open(START_MS);
+    let used = Timestamp::from_unix(u32::try_from(START_MS / 1000).unwrap());
+    let entry = encode(RecordUse { uses: vec![(key.clone(), 50, used)] }.into(), &node.catalogue).unwrap();
+    node.apply(EntryId { ms: START_MS + 1000, number: 0 }, None, &entry);
+    node.writer().set_membership(None).unwrap();
+    node.writer().flush().unwrap();
+    node.open(START_MS + 60_000);
+    let usage = node.writer().keyring().get(&key).unwrap().meter().usage();
+    assert_eq!((usage.day_used, usage.month_used), (50, 50));
 }
 
 fn new_key() -> NewKey {

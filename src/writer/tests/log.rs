@@ -49,7 +49,7 @@ pub(super) fn head(writer: &Writer) -> LogHead {
 }
 
 /// The first price of the only record.
-fn price_in(state: &SportFold) -> Option<String> {
+pub(super) fn price_in(state: &SportFold) -> Option<String> {
     let event = state.events().next()?;
     let (_, _, price) = state.records(event).next()?;
     Some(format!("{:.2}", f64::from(price.outcomes[0].price.decimal_milli()) / 1000.0))
@@ -68,9 +68,33 @@ pub(super) fn begin(writer: &mut Writer) {
     writer.ingest(WORLD, news, true).unwrap();
 }
 
+#[test]
+fn tick_that_another_node_planned_is_not_planned_again() {
+    let clock = Clock::manual(NOW_MS);
+    let directories = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [mut one, mut other] = directories.each_ref().map(|at| open_on(at, &clock, HistoryOptions::default()));
+    begin(&mut other);
+    clock.advance(Duration::from_secs(31));
+    let planned = one.plan_publication(clock.now().unix_ms).unwrap();
+    assert!(planned.is_tick);
+    other.publish(&planned).unwrap();
+    clock.advance(Duration::from_secs(8));
+    other.ingest(WORLD, vec![quote(tennis(&other), "2.0", clock.now().timestamp())], false).unwrap();
+    clock.advance(Duration::from_secs(3));
+    // A sport that was quiet may be due at once, but as of now.
+    let next = other.plan_publication(clock.now().unix_ms);
+    assert!(next.is_none_or(|next| !next.is_tick && next.at > now().plus_seconds(38)));
+    clock.advance(Duration::from_secs(20));
+    assert!(other.plan_publication(clock.now().unix_ms).is_some_and(|next| next.is_tick));
+}
+
 /// Does whatever upkeep finds to do.
 pub(super) fn keep(writer: &mut Writer, clock: &Clock) {
-    while writer.keep_history(clock.now().timestamp()).unwrap() {}
+    let mut steps = 0;
+    while writer.keep_history(clock.now().timestamp()).unwrap() {
+        steps += 1;
+        assert!(steps < 10_000, "the upkeep does not end");
+    }
 }
 
 #[test]
