@@ -156,23 +156,45 @@ pub(in crate::store) fn prepare_lines(
     }
     for sport in sports {
         let key = (log, sport);
-        let Some((mut after, mut is_after_gap)) = end_of_lines(txn, key, &before.lines)? else { continue };
-        while let Some(to) = next_frame(txn, key, after)? {
-            let rows = Part::read(txn, key, (after, to), is_after_gap)
-                .and_then(|part| rows_of(txn, key, part, before.lines.clone(), is_closing));
-            match rows {
-                Ok(rows) => return prepared(Outcome::Rows(Box::new(rows))),
-                // The next keyframe is read without it.
-                Err(LogError::Damaged { table, row, flaw }) if [LOG.name, KEYFRAMES.name].contains(&table) => {
-                    tracing::warn!("{table} {row} is damaged ({flaw}): the lines of events lack what it says");
-                    (after, is_after_gap) = (to, true);
-                }
-                Err(damaged @ LogError::Damaged { .. }) => return prepared(Outcome::Damaged(damaged.to_string())),
-                Err(other) => return Err(other),
+        let Some((after, is_after_gap)) = end_of_lines(txn, key, &before.lines)? else { continue };
+        let Some(to) = next_frame(txn, key, after)? else { continue };
+        let step = |range, is_after_gap| {
+            let part = Part::read(txn, key, range, is_after_gap)?;
+            rows_of(txn, key, part, before.lines.clone(), is_closing)
+        };
+        let rows = step((after, to), is_after_gap).or_else(|error| {
+            let LogError::Damaged { table, row, flaw } = &error else { return Err(error) };
+            if !is_of_log(table) {
+                return Err(error);
             }
-        }
+            tracing::warn!("{table} {row} is damaged ({flaw}): the lines of events lack what it says");
+            // They go on from the keyframe after it; if that is damaged too, the next step finds it so, and goes on from a later one.
+            step((to, to), true).or_else(|error| match error {
+                LogError::Damaged { table, .. } if is_of_log(table) => passed(key, to, before.lines.clone()),
+                error => Err(error),
+            })
+        });
+        return match rows {
+            Ok(rows) => prepared(Outcome::Rows(Box::new(rows))),
+            Err(damaged @ LogError::Damaged { .. }) => prepared(Outcome::Damaged(damaged.to_string())),
+            Err(other) => Err(other),
+        };
     }
     Ok(None)
+}
+
+/// Whether it is a table that lines are written from.
+fn is_of_log(table: &str) -> bool {
+    [LOG.name, KEYFRAMES.name].contains(&table)
+}
+
+/// The row that says that the lines of a sport go up to a keyframe.
+fn passed(sport: (LogNumber, u16), to: u64, mut head: LinesHead) -> Result<RowBatch, LogError> {
+    head.through.insert(sport.1, to);
+    let mut batch = RowBatch::default();
+    let (key, row) = head.seal(sport.0)?;
+    batch.rows.meta.insert(key, Some(row));
+    Ok(batch)
 }
 
 /// What a step depends on: the epoch of the log, how far the lines go, and how many keys they have in all logs.
