@@ -1,5 +1,6 @@
 //! The store itself: opening, loading, committing, reopening, and reading the audit log.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -12,13 +13,15 @@ use super::change::{AuditEntry, Change};
 use super::encode_batch::BatchEncoder;
 use super::error::{DamageList, OpenError, StoreError};
 use super::guard::guarded;
-use super::history::{HistoryReader, LogHead, Logs, WorldLog, first_logged, fresh_logs, read_logs, write_heads};
+use super::history::{
+    HistoryReader, ImportTrim, LogHead, Logs, WorldLog, first_logged, fresh_logs, read_logs, write_heads,
+};
 use super::id_maps::{IdMaps, NamesByNumber};
 use super::load::{self, Loaded};
 use super::numbers::SportNumbers;
 use super::open::{BackendFactory, Location, OpenFile, OpenMode};
 use super::row_batch::RowBatch;
-use super::table_keys::world_number;
+use super::table_keys::{LogNumber, world_number};
 use super::tables::AUDIT;
 use crate::model::{Catalogue, SportId, Timestamp, World};
 
@@ -69,6 +72,8 @@ pub struct Store {
     /// Readings of snapshots, which keep the file open.
     pub(super) snapshots: Vec<Weak<Progress>>,
     history: HistoryReader,
+    /// By the number of the log.
+    pub(super) import_trims: BTreeMap<LogNumber, ImportTrim>,
 }
 
 /// A commit that has not returned success.
@@ -135,6 +140,7 @@ impl Store {
             uncertain: None,
             snapshots: Vec::new(),
             history: HistoryReader::default(),
+            import_trims: BTreeMap::new(),
         };
         store.sync_catalogue(true)?;
         store.open_history();
@@ -287,6 +293,11 @@ impl Store {
     /// Whether the next commit can succeed without a [`Store::reopen`]: neither writing nor reading has failed since the last one.
     pub fn is_writable(&self) -> bool {
         self.is_writable && !self.history.has_failed()
+    }
+
+    /// Whether the next commit is tried at all: no write has failed since the last [`Store::reopen`].
+    pub const fn has_no_failed_write(&self) -> bool {
+        self.is_writable
     }
 
     pub(super) const fn options(&self) -> StoreOptions {

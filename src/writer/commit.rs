@@ -136,6 +136,9 @@ impl Writer {
         // In a commit of its own: what it takes back of the log is read again before the next entry.
         let undo = std::mem::take(&mut self.pending_undo.undo);
         let is_undoing = !undo.is_empty();
+        // A commit that is not tried asks for the reopening that an earlier failure made necessary. One that is tried may ask for it too:
+        // a reader has met a failure meanwhile.
+        let was_tried = self.store.has_no_failed_write();
         let written = self.timed_commit(if is_undoing { &undo } else { changes });
         let Err(error) = written else {
             return if is_undoing { self.attempt(changes) } else { Ok(()) };
@@ -144,8 +147,6 @@ impl Writer {
         if !error.needs_reopen() {
             return Err(CommitFailure::Final(error));
         }
-        // Before the reopening that an earlier failure asks for, nothing was tried.
-        let was_tried = !matches!(error, StoreError::NeedsReopen);
         match self.store.reopen() {
             Ok(true) if was_tried && is_undoing => {
                 self.pending_undo.undo.clear();

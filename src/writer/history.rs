@@ -34,6 +34,13 @@ const TRIM_AFTER_S: u32 = 7 * 3600;
 /// The log leaves this much of the disk free.
 const DISK_FREE_MIN: u64 = 1 << 30;
 
+/// From when on the log of a world is kept.
+struct KeepFrom {
+    time: Timestamp,
+    /// Whether it is because there are too many bytes.
+    is_too_much: bool,
+}
+
 impl Writer {
     /// Writes a keyframe or a piece of the lines, packs entries or removes a piece of what is too old or too much, if that is due.
     /// Returns whether there may be more to do.
@@ -63,13 +70,18 @@ impl Writer {
                 self.read_log_heads()?;
                 return Ok(true);
             }
-            if let Some(keep_from) = self.keep_from(world, now)?
-                && (self.store.trim_imports(world, keep_from)? || self.store.trim_history(world, keep_from)?)
-            {
+            let Some(KeepFrom { time, is_too_much }) = self.keep_from(world, now)? else { continue };
+            if self.store.trim_imports(world, time)? || self.store.trim_history(world, time)? {
                 self.writing.trims.record(began.elapsed());
                 self.read_log_heads()?;
                 self.show_history_since(world);
                 return Ok(true);
+            }
+            if is_too_much {
+                self.emptied_to[world.index()] = time;
+                if time < now {
+                    return Ok(true);
+                }
             }
         }
         Ok(self.store.delete_unlisted_history(&self.imports)?)
@@ -124,21 +136,28 @@ impl Writer {
         let is_short = self.store.disk_free().is_some_and(|free| free < DISK_FREE_MIN);
         let bytes = self.log_bytes();
         self.history_cap = is_short.then(|| self.history_cap.unwrap_or(bytes));
+        if !self.is_too_large() {
+            self.emptied_to = [Timestamp::default(); World::ALL.len()];
+        }
     }
 
-    fn log_bytes(&self) -> u64 {
+    fn is_too_large(&self) -> bool {
+        let bytes_max = self.options.history.bytes_max;
+        self.log_bytes() > self.history_cap.map_or(bytes_max, |cap| cap.min(bytes_max))
+    }
+
+    pub(super) fn log_bytes(&self) -> u64 {
         self.log_heads.iter().map(LogHead::bytes).chain(self.bytes_beside_log).sum()
     }
 
     /// From when on a world's log is kept, if it reaches back further than that.
-    fn keep_from(&self, world: World, now: Timestamp) -> Result<Option<Timestamp>, WriteError> {
+    fn keep_from(&self, world: World, now: Timestamp) -> Result<Option<KeepFrom>, WriteError> {
         let Some(first) = self.first_logged(world)? else { return Ok(None) };
-        let (bytes_max, by_age) = (self.options.history.bytes_max, self.kept_since(world, now));
-        let bytes_max = self.history_cap.map_or(bytes_max, |cap| cap.min(bytes_max));
-        let is_too_much = self.log_bytes() > bytes_max && self.is_oldest(world, first)?;
-        let by_bytes = if is_too_much { first.plus_seconds(DAY_S).min(now) } else { Timestamp::default() };
-        let keep_from = by_age.max(by_bytes);
-        Ok((keep_from.seconds_since(first) >= TRIM_AFTER_S).then_some(keep_from))
+        let (oldest, by_age) = (self.oldest_left(world)?, self.kept_since(world, now));
+        let is_too_much = self.is_too_large() && self.is_oldest(world, oldest)?;
+        let by_bytes = oldest.filter(|_| is_too_much).map(|oldest| oldest.plus_seconds(DAY_S).min(now));
+        let time = by_age.max(by_bytes.unwrap_or_default());
+        Ok((time.seconds_since(first) >= TRIM_AFTER_S).then_some(KeepFrom { time, is_too_much }))
     }
 
     /// From when on the history of a world is kept, by its age.
@@ -156,10 +175,15 @@ impl Writer {
         Ok(first.into_iter().flatten().min())
     }
 
-    /// Whether no other world has an older entry.
-    fn is_oldest(&self, world: World, first: Timestamp) -> Result<bool, WriteError> {
+    /// The oldest second of which a world may have something to remove: one piece may be of several days, and goes as a whole.
+    fn oldest_left(&self, world: World) -> Result<Option<Timestamp>, WriteError> {
+        Ok(self.first_logged(world)?.map(|first| first.max(self.emptied_to[world.index()])))
+    }
+
+    /// Whether no other world has anything older to remove.
+    fn is_oldest(&self, world: World, oldest: Option<Timestamp>) -> Result<bool, WriteError> {
         for other in World::ALL.into_iter().filter(|other| *other != world) {
-            if self.first_logged(other)?.is_some_and(|other| other < first) {
+            if self.oldest_left(other)?.is_some_and(|other| Some(other) < oldest) {
                 return Ok(false);
             }
         }

@@ -181,6 +181,8 @@ pub struct Writer {
     has_own_thread: bool,
     /// The most bytes of the logs while the disk is nearly full.
     history_cap: Option<u64>,
+    /// While the log of both worlds is too large: up to when nothing is left to remove of each.
+    emptied_to: [Timestamp; World::ALL.len()],
     /// The number of changes in the largest write that was refused; 0 while the file takes writes.
     refused: usize,
     lost_usage: Vec<KeyId>,
@@ -257,6 +259,7 @@ impl Writer {
             last_beat: now.timestamp(),
             has_own_thread: false,
             history_cap: None,
+            emptied_to: [Timestamp::default(); World::ALL.len()],
             refused: 0,
             clock,
             local_clock,

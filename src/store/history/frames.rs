@@ -18,6 +18,8 @@ const OUTGROWN: u64 = 4;
 const LOG_BYTES_MAX: u64 = 4 << 20;
 /// Old history is removed up to a keyframe, so there is one in every piece of this length.
 const EVERY_S: u32 = 6 * 3600;
+/// A keyframe that others refer to keeps the log of all sports from being trimmed beyond it: after so long they have the state again.
+const WHOLE_EVERY_S: u32 = 86_400;
 
 /// A keyframe that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +54,12 @@ impl Store {
                     // It was as long as its successor, give or take a byte.
                     log.head.frame_bytes = log.head.frame_bytes.saturating_sub(sealed.len() as u64);
                 }
-                let (whole, bytes) = match due.same_as {
-                    Some(whole) => (whole, before.bytes),
-                    None => (due.last, sealed.len() as u64),
-                };
                 let sequence = due.last;
-                sport.frame = LastFrame { sequence, whole, at: now, bytes, bytes_since: 0, log_bytes_since: 0 };
+                let after = LastFrame { sequence, at: now, bytes_since: 0, log_bytes_since: 0, ..before };
+                sport.frame = match due.same_as {
+                    Some(_) => after,
+                    None => LastFrame { whole: sequence, whole_at: now, bytes: sealed.len() as u64, ..after },
+                };
             }
             batch.rows.keyframes.insert(key, Some(sealed));
             let (key, head) = log.head.seal(world)?;
@@ -94,12 +96,13 @@ fn due_frame(logs: &super::Logs, bytes_min: u64, now: Timestamp) -> Option<DueFr
         let log = &logs[world.index()];
         let last = log.head.next - 1;
         log.sports.iter().find_map(|(sport, known)| {
-            let LastFrame { sequence, whole, at, bytes, bytes_since, log_bytes_since } = known.frame;
+            let LastFrame { sequence, whole, whole_at, at, bytes, bytes_since, log_bytes_since } = known.frame;
             let has_outgrown = is_outgrown(bytes_since, bytes, bytes_min) || log_bytes_since > LOG_BYTES_MAX;
             // A clock that was set back must not postpone it for ever.
             let is_old = now.seconds_since(at) >= EVERY_S || at > now.plus_seconds(EVERY_S);
             let is_due = sequence < last && (has_outgrown || is_old);
-            let same_as = (bytes_since == 0).then_some(whole);
+            let is_same = bytes_since == 0 && now.seconds_since(whole_at) < WHOLE_EVERY_S;
+            let same_as = is_same.then_some(whole);
             is_due.then_some(DueFrame { world, sport: *sport, last, same_as })
         })
     })

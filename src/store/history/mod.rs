@@ -55,6 +55,7 @@ pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LogId, LoggedEnt
 pub use state::{LogHead, new_epoch};
 pub use walk::LogWalk;
 
+pub(super) use import::ImportTrim;
 pub(super) use lines::{
     EndsRow, LineRow, check_line_days, check_line_events, delete_lines, rebuild_line_days, rebuild_line_events,
 };

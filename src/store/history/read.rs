@@ -23,6 +23,7 @@ pub(in crate::store) struct Base {
     pub(in crate::store) at: Timestamp,
     /// The keyframe that has the state, if this one only refers to it.
     pub(in crate::store) whole: u64,
+    pub(in crate::store) whole_at: Timestamp,
     /// The size of that keyframe.
     pub(in crate::store) bytes: u64,
     pub(in crate::store) fold: SportFold,
@@ -84,10 +85,10 @@ pub(in crate::store) fn base_of(
             (whole, read((world, sport, whole), stored.value())?)
         }
     };
-    let (_, frame) = row.view().map_err(|flaw| of_frame(key, flaw))?;
+    let (whole_at, frame) = row.view().map_err(|flaw| of_frame(key, flaw))?;
     let Frame::Whole(bytes) = frame else { return Err(of_frame(key, Flaw::Malformed)) };
     let fold = SportFold::from_keyframe(bytes).map_err(|flaw| of_frame(key, flaw))?;
-    Ok(Some(Base { sequence: key.2, at, whole, bytes: bytes.len() as u64, fold }))
+    Ok(Some(Base { sequence: key.2, at, whole, whole_at, bytes: bytes.len() as u64, fold }))
 }
 
 fn damaged_frame((world, sport, sequence): (u8, u16, u64), flaw: Flaw) -> LogError {

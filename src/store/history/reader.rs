@@ -184,15 +184,15 @@ impl HistoryReader {
     }
 
     pub(super) fn read<T>(&self, work: impl FnOnce(&Reading) -> Result<T, HistoryError>) -> Result<T, HistoryError> {
-        let (reading, has_failed) = {
+        let (begun, has_failed) = {
             let source = self.source();
             let db = source.db.as_ref().ok_or(StoreError::NeedsReopen)?;
             let (sports, is_closing) = (Arc::clone(&source.sports), Arc::clone(&source.is_closing));
             let (tails, rewrites) = (Arc::clone(&source.tails), source.rewrites);
-            let reading = Reading { txn: db.begin_read()?, sports, is_closing, tails, rewrites };
-            (reading, Arc::clone(&source.has_failed))
+            let begun = db.begin_read().map(|txn| Reading { txn, sports, is_closing, tails, rewrites });
+            (begun, Arc::clone(&source.has_failed))
         };
-        let result = guarded(|| work(&reading));
+        let result = begun.map_err(HistoryError::from).and_then(|reading| guarded(|| work(&reading)));
         if matches!(&result, Err(HistoryError::Store(error)) if error.is_of_disk()) {
             has_failed.store(true, Ordering::Relaxed);
         }
@@ -239,9 +239,9 @@ impl HistoryReader {
         self.read(|reading| reading.entry_as_of((world, reading.number(sport)?), entries, time))
     }
 
-    /// A sport after an entry that [`HistoryReader::entry_at`] found.
+    /// A sport after an entry that [`HistoryReader::entry_at`] found, if it is still kept.
     pub fn state_at(&self, sport: SportId, entry: EntryAt) -> Result<SportFold, HistoryError> {
-        self.read(|reading| reading.state_after((entry.log.0, reading.number(sport)?), entry.sequence))
+        self.read(|reading| reading.state_at((entry.log.0, reading.number(sport)?), entry))
     }
 
     /// Since when the prices of a sport are known.
@@ -265,11 +265,11 @@ impl HistoryReader {
         self.read(|reading| {
             let key = (world_number(world), reading.number(sport)?);
             let last = read_head(&reading.txn, key.0)?.unwrap_or_default().next.saturating_sub(1);
-            let (since, from) = if let Some((_, sequence)) = tick_at(&reading.txn, key, since)? {
-                (since, sequence)
-            } else {
-                let first = first_tick(&reading.txn, key)?.ok_or(HistoryError::Gone)?;
-                (first, first_frame(&reading.txn, key)?.ok_or(HistoryError::Gone)?)
+            let first = first_frame(&reading.txn, key)?.ok_or(HistoryError::Gone)?;
+            let (since, from) = match tick_at(&reading.txn, key, since)? {
+                // The first tick that is kept may be before the first keyframe, and its entry removed.
+                Some((_, sequence)) => (since, sequence.max(first)),
+                None => (first_tick(&reading.txn, key)?.ok_or(HistoryError::Gone)?, first),
             };
             let mut state = reading.state_after(key, from)?;
             let (start, mut changes) = (state.clone(), Vec::new());

@@ -10,7 +10,7 @@ use super::import::Imports;
 use super::lines::{KeptTails, Tails};
 use super::read::{
     LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_entry_at,
-    tick_after, tick_at,
+    next_frame, tick_after, tick_at,
 };
 use super::reader::{Entries, EntryAt, HistoryError, LogId, LoggedEntry};
 use crate::model::{Permanence, SportId, Timestamp, World};
@@ -40,6 +40,15 @@ impl Reading {
     fn first_state(&self, key: (u8, u16)) -> Result<SportFold, HistoryError> {
         let first = first_frame(&self.txn, key)?.ok_or(HistoryError::Gone)?;
         Ok(base_of(&self.txn, key, first)?.ok_or(HistoryError::Gone)?.fold)
+    }
+
+    /// The state of a sport after an entry that was found in an earlier transaction: it may have been removed since.
+    pub(super) fn state_at(&self, key: (LogNumber, u16), entry: EntryAt) -> Result<SportFold, HistoryError> {
+        match fold_to(&self.txn, key, entry.sequence)? {
+            Some(state) => Ok(state),
+            None if tick_at(&self.txn, key, entry.at)? == Some((entry.at, entry.sequence)) => self.first_state(key),
+            None => Err(HistoryError::Gone),
+        }
     }
 
     /// The state of a sport after an entry. The first keyframe that is kept stands for the tick before it: no price changed
@@ -148,12 +157,11 @@ impl Reading {
         // Each sport is read from its own keyframe on, and all of them in one pass.
         let mut states = Vec::new();
         for (sport, number) in self.sports.iter().copied() {
-            let base = base_of(&self.txn, (world, number), after)?.filter(|base| base.sequence + 1 >= start);
-            let (from, state) = base.map_or((after, SportFold::default()), |base| (base.sequence, base.fold));
+            let (from, state) = self.base_for((world, number), start, after)?;
             states.push((sport, number, from, state));
         }
-        let first = states.iter().map(|(_, _, from, _)| *from).min().unwrap_or(after);
-        let mut entries = Vec::new();
+        let first = states.iter().map(|(_, _, from, _)| *from).fold(after, u64::min);
+        let (mut entries, mut is_cut) = (Vec::new(), false);
         for_each_entry(&self.txn, world, (first, to), |sequence, entry| {
             let mut sports = Vec::new();
             for section in &entry.sections {
@@ -165,6 +173,9 @@ impl Reading {
                 let mut changes = Vec::new();
                 if *from < sequence {
                     apply_sport(state, section.sport, entry, |change| changes.push(change))?;
+                } else {
+                    // What is kept of the sport begins later than that of others, and how many events this is is not known.
+                    is_cut |= sequence > after;
                 }
                 sports.push((*sport, changes));
             }
@@ -174,7 +185,22 @@ impl Reading {
             Ok(())
         })
         .map_err(|error| self.explain(world, after, error))?;
+        if is_cut {
+            return Err(HistoryError::Gone);
+        }
         if self.is_closing.load(Ordering::Relaxed) { Err(StoreError::Cancelled.into()) } else { Ok(entries) }
+    }
+
+    /// What the entries of a sport after one are applied to: its keyframe before them, or the first one after them. A sport that is
+    /// new begins with an empty one; of another one the keyframes before it have been removed.
+    fn base_for(&self, key: (LogNumber, u16), start: u64, after: u64) -> Result<(u64, SportFold), HistoryError> {
+        let mut base = base_of(&self.txn, key, after)?.filter(|base| base.sequence + 1 >= start);
+        if base.is_none()
+            && let Some(next) = next_frame(&self.txn, key, after)?
+        {
+            base = base_of(&self.txn, key, next)?;
+        }
+        Ok(base.map_or((after, SportFold::default()), |base| (base.sequence, base.fold)))
     }
 
     /// An entry before the first one that is kept is not damaged.

@@ -60,6 +60,7 @@ pub(in crate::store) struct LastFrame {
     pub(in crate::store) sequence: u64,
     /// The keyframe that has the state, if this one only refers to it.
     pub(in crate::store) whole: u64,
+    pub(in crate::store) whole_at: Timestamp,
     pub(in crate::store) at: Timestamp,
     pub(in crate::store) bytes: u64,
     /// The size of the sport's sections since.
@@ -167,14 +168,14 @@ fn read_log(txn: &ReadTransaction, sports: &SportNumbers, world: u8, head: LogHe
 fn read_sport_log(txn: &ReadTransaction, sport: (u8, u16), head: LogHead) -> Result<Option<SportLog>, LogError> {
     let last = head.next - 1;
     let base = base_of(txn, sport, last)?.filter(|base| base.sequence + 1 >= head.start);
-    let Some(Base { sequence, at, whole, bytes, mut fold }) = base else { return Ok(None) };
+    let Some(Base { sequence, at, whole, whole_at, bytes, mut fold }) = base else { return Ok(None) };
     let (mut bytes_since, mut log_bytes_since) = (0, 0);
     for_each_entry(txn, sport.0, (sequence, last), |_, entry| {
         bytes_since += pass_sport(&mut fold, sport.1, entry)?;
         log_bytes_since += entry.bytes;
         Ok(())
     })?;
-    let frame = LastFrame { sequence, whole, at, bytes, bytes_since, log_bytes_since };
+    let frame = LastFrame { sequence, whole, whole_at, at, bytes, bytes_since, log_bytes_since };
     Ok(Some(SportLog { dictionary: fold.dictionary(), frame }))
 }
 

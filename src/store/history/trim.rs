@@ -1,7 +1,8 @@
 //! Retention: removing the oldest part of a log, a bounded piece at a time.
 //!
 //! What is kept begins with a keyframe of each sport, the last one at or before the time that is asked for. So a sport
-//! that has been quiet for longer than history is kept still has its state.
+//! that has been quiet for longer than history is kept still has its state. A sport that has not been mentioned since entries were
+//! lost has none: what is left of it goes with the entries from before.
 
 use redb::{ReadableTable, Table, WriteTransaction};
 
@@ -73,18 +74,28 @@ fn trim(
     log: &mut WorldLog,
 ) -> Result<Trimmed, StoreError> {
     let (before, mut trimmed, mut ticks_max) = (log.head, Trimmed::default(), TICKS_MAX);
-    let mut first_kept = log.head.next - 1;
+    let (mut first_kept, mut unmentioned) = (log.head.next - 1, Vec::new());
     for sport in sports_of(txn, number)? {
         let mut frames = old_frames(txn, (number, sport), keep_from)?;
         let ticks = old_ticks(txn, (number, sport), &mut frames, ticks_max)?;
         ticks_max = ticks_max.saturating_sub(ticks.len());
         trimmed.anything |= !ticks.is_empty();
-        let mut table = txn.open_table(TICKS.definition)?;
-        for key in ticks {
-            table.remove(key)?;
-        }
+        remove_ticks(txn, &ticks)?;
         trimmed.rewrote_frame |= trim_frames(txn, &frames, &mut log.head)?;
-        first_kept = first_kept.min(frames.last().map_or(first_kept, |kept| kept.2));
+        let Some(kept) = frames.last() else { continue };
+        if is_unmentioned(txn, *kept, keep_from, log.head)? {
+            unmentioned.push(*kept);
+        } else {
+            first_kept = first_kept.min(kept.2);
+        }
+    }
+    if first_kept + 1 >= log.head.start {
+        for sport in unmentioned {
+            trim_sport(txn, sport, &mut log.head)?;
+            trimmed.anything = true;
+        }
+    } else {
+        first_kept = unmentioned.iter().fold(first_kept, |first, kept| first.min(kept.2));
     }
     trim_entries(txn, number, first_kept, log)?;
     if log.head != before {
@@ -93,6 +104,39 @@ fn trim(
         txn.open_table(META.definition)?.insert(&*key, &*row)?;
     }
     Ok(trimmed)
+}
+
+/// Whether a sport has nothing after one of its keyframes, and that is from before entries were lost.
+fn is_unmentioned(
+    txn: &WriteTransaction,
+    (world, sport, frame): KeyframeKey,
+    keep_from: Timestamp,
+    head: LogHead,
+) -> Result<bool, StoreError> {
+    if frame + 1 >= head.start {
+        return Ok(false);
+    }
+    let (ticks, frames) = (txn.open_table(TICKS.definition)?, txn.open_table(KEYFRAMES.definition)?);
+    let last_tick = ticks.range((world, sport, 0)..=(world, sport, u32::MAX))?.next_back().transpose()?;
+    let has_newer = frames.range((world, sport, frame + 1)..=(world, sport, u64::MAX))?.next().is_some();
+    Ok(!has_newer && last_tick.is_none_or(|(tick, _)| tick.value().2 <= keep_from.unix()))
+}
+
+/// Removes the ticks of a sport and its last keyframe; of many ticks, only some.
+fn trim_sport(txn: &WriteTransaction, frame: KeyframeKey, head: &mut LogHead) -> Result<(), StoreError> {
+    let (world, sport, _) = frame;
+    let old: Vec<TickKey> = {
+        let ticks = txn.open_table(TICKS.definition)?;
+        let range = ticks.range((world, sport, 0)..=(world, sport, u32::MAX))?;
+        range.take(TICKS_MAX).map(|row| Ok(row?.0.value())).collect::<Result<_, StoreError>>()?
+    };
+    remove_ticks(txn, &old)?;
+    if old.len() < TICKS_MAX {
+        let mut frames = txn.open_table(KEYFRAMES.definition)?;
+        let removed = frames.remove(frame)?;
+        head.frame_bytes = head.frame_bytes.saturating_sub(removed.map_or(0, |row| row.value().len() as u64));
+    }
+    Ok(())
 }
 
 /// Removes events from the lines; returns whether there were any.
@@ -181,6 +225,14 @@ fn old_ticks(
     }
     old.pop();
     Ok(old)
+}
+
+fn remove_ticks(txn: &WriteTransaction, old: &[TickKey]) -> Result<(), StoreError> {
+    let mut ticks = txn.open_table(TICKS.definition)?;
+    for key in old {
+        ticks.remove(*key)?;
+    }
+    Ok(())
 }
 
 /// Removes all of some keyframes of a sport but the last. Returns whether that was rewritten because it referred to one that is

@@ -69,7 +69,8 @@ impl WorldLog {
 
 impl SportLog {
     pub(super) fn empty(sequence: u64, at: crate::model::Timestamp) -> Self {
-        let frame = LastFrame { sequence, whole: sequence, at, bytes: 0, bytes_since: 0, log_bytes_since: 0 };
+        let (whole, whole_at) = (sequence, at);
+        let frame = LastFrame { sequence, whole, whole_at, at, bytes: 0, bytes_since: 0, log_bytes_since: 0 };
         SportLog { dictionary: SportFold::default().dictionary(), frame }
     }
 }

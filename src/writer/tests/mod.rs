@@ -1,5 +1,6 @@
 //! Shared by the tests of the writer: a writer on its own file, and news for it.
 
+mod imported;
 mod lanes;
 mod lines;
 mod log;

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use redb::ReadableTable as _;
 
-use super::log::{HOUR, begin, fresh, head, keep, open_on, open_with, price_at, price_of, publish, publish_in};
+use super::log::{
+    HOUR, begin, fresh, head, keep, open_on, open_with, price_at, price_in, price_of, publish, publish_in,
+};
 use super::*;
-use crate::store::HistoryError;
+use crate::store::{Entries, HistoryError};
 use crate::writer::HistoryOptions;
 
 /// Empties the index of ticks.
@@ -140,11 +143,86 @@ fn sport_that_is_quiet_for_longer_than_history_keeps_its_state() {
     assert!(writer.check(&Arc::default()).unwrap().is_clean());
     let entries = writer.history().entries_after(WORLD.into(), head(&writer).next - 2, 10).unwrap();
     assert_eq!(entries.len(), 1);
+    let path = writer.history().path(WORLD, tennis(&writer), clock.now().timestamp()).unwrap();
+    assert_eq!((price_in(&path.state).as_deref(), path.changes.len()), (Some("2.00"), 0));
     drop(writer);
     let mut writer = open_on(&directory, &clock, history);
     assert_eq!(price_at(&writer, clock.now().timestamp()).unwrap().as_deref(), Some("2.00"));
     publish(&mut writer, &clock, "3.0");
     assert_eq!(price_at(&writer, Timestamp::MAX).unwrap().as_deref(), Some("3.00"));
+}
+
+#[test]
+fn sport_that_is_quiet_does_not_keep_the_log_of_others() {
+    let by_age = HistoryOptions { keep_s: 86_400, resume_s: 3600, ..HistoryOptions::default() };
+    let by_size = HistoryOptions { bytes_max: 8_000, resume_s: 3600, ..HistoryOptions::default() };
+    for history in [by_age, by_size] {
+        let (_directory, clock, mut writer) = fresh(history);
+        begin(&mut writer);
+        publish(&mut writer, &clock, "2.0");
+        let boxing = writer.catalogue.find("boxing").unwrap();
+        writer.ingest(WORLD, vec![event(boxing, "a")], true).unwrap();
+        let mut prices = Vec::new();
+        for hour in 0..120_u32 {
+            for part in 0..8 {
+                let price = format!("{}.{:02}", 2 + part, hour % 100);
+                publish_in(&mut writer, &clock, boxing, &price);
+                prices.push((clock.now().timestamp(), price));
+            }
+            clock.advance(HOUR);
+            writer.tick();
+            keep(&mut writer, &clock);
+        }
+        let age_s = clock.now().timestamp().seconds_since(writer.store.first_logged(WORLD).unwrap().unwrap());
+        assert!(age_s < 60 * 3600, "{history:?}: the log begins {age_s} s ago");
+        for (at, price) in &prices[8 * 108..] {
+            assert_eq!(price_of(&writer, boxing, *at).unwrap().as_ref(), Some(price), "{at}");
+        }
+        assert_eq!(price_at(&writer, clock.now().timestamp()).unwrap().as_deref(), Some("2.00"));
+        assert!(writer.check(&Arc::default()).unwrap().is_clean());
+    }
+}
+
+/// Overwrites the last entry of the log.
+fn damage_last_entry(directory: &TempDir) {
+    let db = redb::Database::open(directory.path().join("oddsbox.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    {
+        let log = redb::TableDefinition::<(u8, u64), &[u8]>::new("log");
+        let mut rows = txn.open_table(log).unwrap();
+        let (world, last) = rows.last().unwrap().unwrap().0.value();
+        rows.insert((world, last), &b"damaged"[..]).unwrap();
+    }
+    txn.commit().unwrap();
+}
+
+#[test]
+fn sport_that_is_gone_does_not_keep_the_log_after_entries_were_lost() {
+    let history = HistoryOptions { keep_s: 86_400, resume_s: 3600, ..HistoryOptions::default() };
+    let (directory, clock, mut writer) = fresh(history);
+    begin(&mut writer);
+    publish(&mut writer, &clock, "2.0");
+    let (gone, boxing) = (tennis(&writer), writer.catalogue.find("boxing").unwrap());
+    writer.ingest(WORLD, vec![News::Remove { sport: gone, event: event_id("a") }], true).unwrap();
+    writer.ingest(WORLD, vec![event(boxing, "a")], true).unwrap();
+    publish_in(&mut writer, &clock, boxing, "3.0");
+    let lost = head(&writer);
+    drop(writer);
+    damage_last_entry(&directory);
+    let mut writer = open_on(&directory, &clock, history);
+    assert_ne!(head(&writer).epoch, lost.epoch);
+    for hour in 0..72_u32 {
+        publish_in(&mut writer, &clock, boxing, &format!("2.{hour:02}"));
+        clock.advance(HOUR);
+        writer.tick();
+        keep(&mut writer, &clock);
+    }
+    let first = writer.store.first_logged(WORLD).unwrap().unwrap();
+    assert!(clock.now().timestamp().seconds_since(first) < 40 * 3600, "the log begins at {first}");
+    assert!(matches!(price_at(&writer, clock.now().timestamp()), Err(HistoryError::Gone)));
+    assert_eq!(price_of(&writer, boxing, clock.now().timestamp()).unwrap().as_deref(), Some("2.71"));
+    let report = writer.check(&Arc::default()).unwrap();
+    assert!(report.is_clean(), "{report:?}");
 }
 
 #[test]
@@ -163,6 +241,57 @@ fn log_beyond_its_size_loses_the_oldest_days() {
     let head = head(&writer);
     assert!(head.bytes() < 8_000 && (20..300).contains(&head.changes), "{head:?}");
     assert!(price_at(&writer, clock.now().timestamp()).unwrap().is_some());
+}
+
+#[test]
+fn entry_that_was_removed_after_it_was_found_is_gone() {
+    let history = HistoryOptions { keep_s: 7200, resume_s: 3600, ..HistoryOptions::default() };
+    let (_directory, clock, mut writer) = fresh(history);
+    begin(&mut writer);
+    publish(&mut writer, &clock, "2.0");
+    let found = writer.history().entry_at(WORLD, tennis(&writer), Entries::Ticks, clock.now().timestamp()).unwrap();
+    assert!(writer.history().state_at(tennis(&writer), found).is_ok());
+    for hour in 0..24 {
+        publish(&mut writer, &clock, &format!("3.{hour:02}"));
+        clock.advance(HOUR);
+        keep(&mut writer, &clock);
+    }
+    let state = writer.history().state_at(tennis(&writer), found);
+    assert!(matches!(state, Err(HistoryError::Gone)), "{:?}", state.map(|state| price_in(&state)));
+}
+
+/// What is kept of a sport begins with a keyframe of its own.
+#[test]
+fn entries_are_gone_as_long_as_one_of_their_sports_has_no_keyframe() {
+    let history = HistoryOptions { keep_s: 7200, resume_s: 3600, ..HistoryOptions::default() };
+    let (directory, clock) = (tempfile::tempdir().unwrap(), Clock::manual(NOW_MS));
+    let options = StoreOptions { loose_bytes_max: 1 << 10, frame_bytes_min: 64, ..StoreOptions::default() };
+    let mut writer = open_with(&directory, &clock, history, options);
+    let sports = ["tennis", "boxing"].map(|key| writer.catalogue.find(key).unwrap());
+    for sport in sports {
+        writer.ingest(WORLD, vec![event(sport, "a")], true).unwrap();
+    }
+    let (mut read, mut gone) = (0, 0);
+    for hour in 0..48_u32 {
+        for part in 0..40 {
+            // One of them changes now and then.
+            let sport = sports[usize::from(hour % 5 == 3 && part % 8 == 0)];
+            publish_in(&mut writer, &clock, sport, &format!("{}.{:02}", 2 + part, hour));
+        }
+        clock.advance(HOUR);
+        keep(&mut writer, &clock);
+        let (_, start) = writer.history().log_start(WORLD.into()).unwrap();
+        for sequence in start..head(&writer).next - 1 {
+            match writer.history().entries_after(WORLD.into(), sequence, 5) {
+                Ok(entries) => read += usize::from(entries[0].sequence == sequence + 1),
+                Err(error) => {
+                    assert!(matches!(error, HistoryError::Gone), "after {sequence}: {error}");
+                    gone += 1;
+                }
+            }
+        }
+    }
+    assert!(gone > 0 && read > gone, "{gone} gone, {read} read");
 }
 
 /// The price of one record at a time, of another event than `publish` has.

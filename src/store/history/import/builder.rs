@@ -435,7 +435,8 @@ impl ImportBuilder {
         self.head.frame_bytes += bytes;
         self.batch_bytes += row.len();
         self.batch.rows.keyframes.insert(key, Some(row));
-        self.state.frame = LastFrame { sequence, whole: sequence, at, bytes, bytes_since: 0, log_bytes_since: 0 };
+        let (whole, whole_at) = (sequence, at);
+        self.state.frame = LastFrame { sequence, whole, whole_at, at, bytes, bytes_since: 0, log_bytes_since: 0 };
         Ok(())
     }
 

@@ -13,3 +13,4 @@ pub use builder::{ImportBuilder, ImportProblem, PreparedImport};
 pub use list::ImportedLog;
 
 pub(in crate::store) use list::Imports;
+pub(in crate::store) use store::ImportTrim;

@@ -1,5 +1,6 @@
 //! Writing imported histories into the file, and deleting those that are not listed.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use redb::{Key, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, Value, WriteTransaction};
@@ -20,6 +21,18 @@ use crate::store::tables::{
 
 /// The most rows of each table that one call deletes.
 const ROWS_MAX: usize = 256;
+/// An imported history of which nothing was left to remove is looked at again when the time from which history is kept has moved on
+/// by this.
+const TRIM_EVERY_S: u32 = 3600;
+
+/// How far an imported history has been trimmed.
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct ImportTrim {
+    /// See [`WorldLog::trimmed_lines`].
+    lines: BTreeMap<u16, u32>,
+    /// Up to when it was trimmed when nothing was left to remove.
+    done: Timestamp,
+}
 
 impl Store {
     /// Begins an imported history of a sport beside those of other imports that are under way, and returns the one that
@@ -65,6 +78,8 @@ impl Store {
             txn.commit()?;
             Ok(true)
         })?;
+        // The number may have been that of another import.
+        self.import_trims.remove(&log.number);
         self.history().note_rewrite();
         Ok(is_listed)
     }
@@ -106,8 +121,18 @@ impl Store {
             if last.is_none_or(|last| last < keep_from) {
                 return self.unlist_import(log);
             }
-            let mut trimmed = WorldLog { head, ..WorldLog::default() };
-            if self.trim_log(log.number, keep_from, &mut trimmed)?.anything {
+            let mut progress = self.import_trims.get(&log.number).cloned().unwrap_or_default();
+            if keep_from.seconds_since(progress.done) < TRIM_EVERY_S {
+                continue;
+            }
+            let mut trimmed = WorldLog { head, trimmed_lines: progress.lines, ..WorldLog::default() };
+            let has_more = self.trim_log(log.number, keep_from, &mut trimmed)?.anything;
+            progress.lines = trimmed.trimmed_lines;
+            if !has_more {
+                progress.done = keep_from;
+            }
+            self.import_trims.insert(log.number, progress);
+            if has_more {
                 return Ok(true);
             }
         }
@@ -155,6 +180,7 @@ impl Store {
             txn.commit()?;
             Ok(true)
         })?;
+        self.import_trims.remove(&log.number);
         self.history().note_rewrite();
         Ok(was_listed)
     }
