@@ -23,7 +23,7 @@ run() {
   [[ $wanted == *" $name "* ]] || return 0
   local began=$SECONDS code=0
   # shellcheck disable=SC2086 # two words
-  cargo test --locked $target -- "$@" --show-output >"$out/$name.txt" 2>&1 || code=$?
+  cargo test --locked $target -- "$@" --nocapture >"$out/$name.txt" 2>&1 || code=$?
   echo "$name: exit code $code, $((SECONDS - began)) s" | tee -a "$out/log"
   [ "$code" = 0 ] || failed=1
 }

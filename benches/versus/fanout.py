@@ -16,6 +16,7 @@ import http.client
 import json
 import os
 import pathlib
+import select
 import shutil
 import statistics
 import subprocess
@@ -28,6 +29,8 @@ import measure
 
 MARK = '"records":['
 REFRESH_S = 2
+# Nobody waits longer for an event.
+WAIT_S = 60
 FRAMES = {"4 kB": 12, "32 kB": 100}
 
 
@@ -38,11 +41,14 @@ class Subscribers(contenders.Process):
         headers = [f"{name}: {value}\r\n" for name, value in server.headers.items()]
         target = server.target + (f"&since={since}" if since else "")
         command = [program, "subscribe", f"127.0.0.1:{server.port}", str(count), target, MARK, *headers]
-        super().__init__(command, stdout=subprocess.PIPE, text=True)
+        # Without a buffer, `select` knows of every line.
+        super().__init__(command, stdout=subprocess.PIPE, bufsize=0)
         self.began = time.time()
         self.count = count
 
     def wait(self):
+        if not select.select([self.process.stdout], [], [], WAIT_S)[0]:
+            raise SystemExit(f"a subscriber did not connect or get an event within {WAIT_S} s")
         line = self.process.stdout.readline()
         if not line:
             raise SystemExit("a subscriber lost its connection")
@@ -203,6 +209,8 @@ def fan_out(server, program, count, event, ticks):
     try:
         subscribers.wait_connected()
         memory = measure.memory_bytes(server.pid)
+        # nchan has lost an event that was published as soon as a subscriber had read the head of its answer.
+        time.sleep(REFRESH_S)
         server.publish(event)
         subscribers.wait()
         done = [measure.undisturbed(lambda: tick(server, subscribers, event)) for _ in range(ticks)]
@@ -268,16 +276,23 @@ def readers(binary, program, directory, count, ticks):
         running = threading.Event()
         running.set()
 
+        failures = []
+
         def change():
-            while running.is_set():
-                service.change(100)
-                subscribers.wait()
+            try:
+                while running.is_set():
+                    service.change(100)
+                    subscribers.wait()
+            except SystemExit as failure:
+                failures.append(failure)
 
         changing = threading.Thread(target=change)
         changing.start()
         busy = read(program, service, target, 2, seconds)
         running.clear()
         changing.join()
+        if failures:
+            raise failures[0]
         print(f"Get Odds beside {count} subscribers: p99 {quiet['p99']:.2f} ms without changes, {busy['p99']:.2f} ms with 100 in"
               f" every tick; the longest {quiet['max']:.1f} and {busy['max']:.1f} ms", flush=True)
     finally:
