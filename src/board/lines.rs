@@ -114,14 +114,13 @@ fn points_of<'p, 'l>(
     query: &LinesQuery,
     now: Timestamp,
 ) -> impl Iterator<Item = (Timestamp, &'p ShownPoint<'l>)> {
-    let (samples, changes) = match query.every {
-        Some(every) => (Some(Samples::new(shown, every, query, now)), None),
-        None => {
-            // The first point is the one in force at the beginning.
-            let before = |from: Timestamp| shown.partition_point(|point| point.at <= from).saturating_sub(1);
-            let first = query.from.map_or(0, before);
-            (None, Some(shown.iter().skip(first).map(|point| (point.at, point))))
-        }
+    let (samples, changes) = if let Some(every) = query.every {
+        (Some(Samples::new(shown, every, query, now)), None)
+    } else {
+        // The first point is the one in force at the beginning.
+        let before = |from: Timestamp| shown.partition_point(|point| point.at <= from).saturating_sub(1);
+        let first = query.from.map_or(0, before);
+        (None, Some(shown.iter().skip(first).map(|point| (point.at, point))))
     };
     let (to, after) = (query.to, query.after);
     let is_in_range = move |at: Timestamp| to.is_none_or(|to| at <= to) && after.is_none_or(|after| at > after);

@@ -152,8 +152,8 @@ fn frames_that_are_empty_are_kept_within_the_bound_too() {
 #[test]
 fn frames_of_old_entries_are_bounded_also_without_a_beat() {
     let (feed, register) = (Feed::default(), Register::new(Bookmakers::default()));
-    let count = RENDERED_ENTRIES as u64 + 1;
-    for sequence in 1..=count {
+    let count = RENDERED_ENTRIES + 1;
+    for (sequence, _) in (1..).zip(0..count) {
         feed.push(ChangeEntry::new(sequence, sports(3, 20)));
         if sequence == 1 {
             let NextChange::Entry(entry, _) = feed.next(Position::before(1, 1), 0) else { panic!("not kept") };
@@ -164,7 +164,7 @@ fn frames_of_old_entries_are_bounded_also_without_a_beat() {
         }
     }
     let kept: Vec<_> = feed.entries_from(1).unwrap().iter().map(|entry| entry.frames.size().1).collect();
-    assert_eq!(kept, vec![0; count as usize]);
+    assert_eq!(kept, vec![0; count]);
 }
 
 #[test]
