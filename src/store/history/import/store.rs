@@ -21,8 +21,7 @@ use crate::store::tables::{
 
 /// The most rows of each table that one call deletes.
 const ROWS_MAX: usize = 256;
-/// An imported history of which nothing was left to remove is looked at again when the time from which history is kept has moved on
-/// by this.
+/// How far the beginning of the kept history must move before an import that is trimmed up to there is looked at again.
 const TRIM_EVERY_S: u32 = 3600;
 
 /// How far an imported history has been trimmed.
